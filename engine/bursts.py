@@ -11,15 +11,15 @@ from collections import deque
 
 
 class Bursts:
-    """Lets computations begin: in one iteration of the loop, those of `work_max` altogether.
-    Counting starts only after this much work has begun, so one iteration may run twice the maximum.
-    The unit of work is the caller's."""
+    """Limits the work that begins in one iteration of the event loop to about `work_max`. Counting
+    starts only after this much work has begun, so one iteration may run twice the maximum. The unit
+    of work is the caller's."""
 
     def __init__(self, work_max: float) -> None:
         self._work_max = work_max
         self._begun = 0.0
-        """The work that has begun in this iteration, if it is counted; otherwise since the last
-        one that was, because counting by iterations costs a callback in each."""
+        """The work that has begun in this iteration. While iterations are not counted: the work
+        that has begun since counting stopped. Counting costs one callback for each iteration."""
         self._is_counted = False
         self._waiting: deque[tuple[Future[None], float]] = deque()
         self._loop: AbstractEventLoop | None = None
@@ -48,8 +48,8 @@ class Bursts:
         return future
 
     def _begin_next(self) -> None:
-        """Let those begin that have waited the longest. Until none waits, `_begun` stays above the
-        maximum, so that no later computation overtakes them."""
+        """Let those begin that have waited the longest, until their work exceeds the maximum. While
+        others wait, `_begun` is the maximum, so that later computations wait behind them."""
         begun = 0.0
         while self._waiting and begun <= self._work_max:
             future, work = self._waiting.popleft()

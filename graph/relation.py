@@ -122,16 +122,13 @@ def follows(kinds: int) -> bool:
     return kinds & 15 in FOLLOWS
 
 
-def followed(kinds: int) -> bool:
+def followed_by(kinds: int) -> bool:
     """Whether the second follows the first, publicly or by a whisper."""
     return kinds >> 4 & 15 in FOLLOWS
 
 
 def is_friends(kinds: int) -> bool:
-    """Whether both follow each other publicly. Whispers do not count.
-
-    A friendship begins at the later of both dates, when the follow is returned.
-    """
+    """Whether both follow each other publicly. Whispers do not count."""
     return kinds & 0xFF == FRIENDS
 
 
@@ -145,7 +142,7 @@ def requests(kinds: int) -> bool:
     return kinds & 15 == Kind.REQUEST
 
 
-def requested(kinds: int) -> bool:
+def requested_by(kinds: int) -> bool:
     """Whether the second has a pending request to follow the first."""
     return kinds >> 4 & 15 == Kind.REQUEST
 
@@ -182,7 +179,7 @@ def state(kinds: int) -> RelationState:
         return RelationState.SELF
     if is_friends(kinds):
         return RelationState.FRIENDS
-    return RelationState.FOLLOWING if follows(kinds) else RelationState(2 * followed(kinds))
+    return RelationState.FOLLOWING if follows(kinds) else RelationState(2 * followed_by(kinds))
 
 
 FRIENDS = kinds_of(Kind.FOLLOW, Kind.FOLLOW)

@@ -30,11 +30,11 @@ class RelationBits(IntFlag):
 
 _PREDICATES = {
     RelationBits.FOLLOWING: relation.follows,
-    RelationBits.FOLLOWED_BY: relation.followed,
+    RelationBits.FOLLOWED_BY: relation.followed_by,
     RelationBits.FRIENDS: relation.is_friends,
     RelationBits.WHISPERING: relation.whispers,
     RelationBits.REQUESTED: relation.requests,
-    RelationBits.REQUESTED_BY: relation.requested,
+    RelationBits.REQUESTED_BY: relation.requested_by,
     RelationBits.BLOCKING: relation.blocks,
     RelationBits.MUTED: relation.mutes,
     RelationBits.CLOSE_FOLLOW: relation.is_close_follow,

@@ -34,8 +34,8 @@ def follow(
     """The rule of `followUser`, public or by a whisper. `limit`: how many users the actor may
     follow, unless a service has set another limit for the actor.
 
-    If the target is protected, it creates a request with `message`. If the target is not, an older
-    request of the actor becomes a follow. If all follows are `mutual` and the target has sent a
+    Creates a follow, also from an older request of the actor. If the target is protected, creates a
+    request with `message` instead. If all follows are `mutual` and the target has sent a
     request, it accepts that request and follows back.
     """
     flags = Flags.CLOSE_FOLLOW if close_follow else Flags.PLAIN

@@ -17,7 +17,7 @@ from graph.relation import (
     is_close_follow,
     kinds_of,
     mutes,
-    requested,
+    requested_by,
     requests,
 )
 from resolvers import visibility
@@ -33,7 +33,7 @@ _BELONGS: Mapping[OwnListKind, Callable[[int], bool]] = {
     OwnListKind.MUTED: mutes,
     OwnListKind.BLOCKED: blocks,
     OwnListKind.OUTGOING_REQUESTS: requests,
-    OwnListKind.INCOMING_REQUESTS: requested,
+    OwnListKind.INCOMING_REQUESTS: requested_by,
 }
 """For each list: whether it has the other user, by the kinds of the viewer's relation."""
 

@@ -73,7 +73,9 @@ class Relation(Node):
         description="The follows between the two users in both directions, in one word.",
     )
     following: bool = derived(KINDS, rules.follows, description="Whether `from` follows `to`.")
-    followed_by: bool = derived(KINDS, rules.followed, description="Whether `to` follows `from`.")
+    followed_by: bool = derived(
+        KINDS, rules.followed_by, description="Whether `to` follows `from`."
+    )
 
     whispering: bool = derived(
         KINDS,
@@ -89,7 +91,7 @@ class Relation(Node):
     )
     requested_by: bool = derived(
         KINDS,
-        rules.requested,
+        rules.requested_by,
         description="Whether a request of `to` to follow `from` is pending. Only these two users "
         "and services see it; for others it is false.",
     )
@@ -133,7 +135,7 @@ class Relation(Node):
         serialized=True,
     )
     def followed_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
-        return _dates(rows, rules.followed, _REVERSE_SINCE)
+        return _dates(rows, rules.followed_by, _REVERSE_SINCE)
 
     @batched(
         description="When `from` sent the pending request. Null if `requested` is false.",
@@ -147,7 +149,7 @@ class Relation(Node):
         serialized=True,
     )
     def requested_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
-        return _dates(rows, rules.requested, _REVERSE_SINCE)
+        return _dates(rows, rules.requested_by, _REVERSE_SINCE)
 
     @batched(description="When `from` blocked `to`. Null if `blocking` is false.", serialized=True)
     def blocked_at(rows: Parents[RelationRow]) -> list[datetime | None]:

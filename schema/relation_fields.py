@@ -8,7 +8,7 @@ import strawberry
 
 from engine import ColumnarRows, Parents, batched, length_of, weighed
 from graph.outcome import CHANGES, Outcome
-from graph.relation import followed, follows
+from graph.relation import followed_by, follows
 from graph.relation_mask import write_mask
 from resolvers import relations
 from resolvers.eligibility import outcomes_of_following
@@ -89,7 +89,7 @@ class UserRelationFields:
     )
     async def is_following_viewer(users: Parents[UserRow], info: Info) -> list[bool]:
         own = await viewer_relations_to(scope_of(info), list(users))
-        return list(map(followed, own.kinds))
+        return list(map(followed_by, own.kinds))
 
     @batched(
         metadata=weighed(call=400, row=4),

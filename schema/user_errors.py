@@ -63,7 +63,8 @@ ErrorT = TypeVar("ErrorT", bound=UserError)
 def rejection(
     description: str, messages: Mapping[Outcome, str], *, field: str | None = None
 ) -> Callable[[type[ErrorT]], type[ErrorT]]:
-    """Declare a class as a reason. Its code is its name in capitals."""
+    """Declare a class as a reason. Its code is its name in `UPPER_SNAKE_CASE`. `field`: the input
+    field that caused it."""
 
     def declare(cls: type[ErrorT]) -> type[ErrorT]:
         error_type = strawberry.type(cls, description=description)

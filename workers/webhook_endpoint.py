@@ -97,8 +97,8 @@ class EndpointSender:
             try:
                 while True:
                     try:
-                        begun = await self._begin_chains(client)
-                        await self._pause(POLL_S if not begun else 0)
+                        has_more = await self._begin_chains(client)
+                        await self._pause(0 if has_more else POLL_S)
                     except Unavailable as error:
                         log.warning("webhook %s is retried later: %s", self.endpoint.name, error)
                         await asyncio.sleep(PAUSE_S)

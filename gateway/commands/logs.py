@@ -27,8 +27,8 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
-    """The request's id and its space, if a request is being handled, and the fields of the message.
-    The default space is not named."""
+    """The request's id, if the task handles one; the space of the request or job, unless it is the
+    default one; and the fields of the message."""
     current_id, space = request_id.get(), current_space()
     own = {name: value for name, value in record.__dict__.items() if name not in _STANDARD}
     if space != PUBLIC_SPACE:

@@ -76,7 +76,7 @@ def rotate(
 
 @app.command()
 def pause(name: Name, state: StateFolder = STATE, space: Space = SPACE) -> None:
-    """Send nothing to an endpoint. Its events wait."""
+    """Send nothing to an endpoint. Its events wait, for KITH_WEBHOOKS_KEPT_S at most."""
     from gateway.commands.webhook_commands import pause as run
     from gateway.settings.config import read_config
 

@@ -57,8 +57,8 @@ class LocalBucket:
         self._at = now
 
     def take(self, cost: int, now: float) -> None:
-        """Take `cost` tokens: more than `size` only from a full bucket, which leaves a debt. Raises
-        Exhausted."""
+        """Take `cost` tokens: more than `size` only from a full bucket, which leaves a negative
+        balance. Raises Exhausted."""
         size, per_ms = self._bucket.size, self._bucket.per_ms
         self._tokens = min(size, self._tokens + (now - self._at) * 1000 * per_ms)
         self._at = now
@@ -91,8 +91,8 @@ class Budgets:
         return self._charge_and_refill(caller, tokens, cost)
 
     def debit(self, caller: str | int, cost: int) -> None:
-        """Charge a caller for work that cannot be rejected. A debt, which is at most the size of
-        the bucket, is taken by the next charge that succeeds."""
+        """Charge a caller for work that cannot be rejected. A negative balance, which
+        is at most the size of the bucket, is taken by the next charge that succeeds."""
         tokens = self._callers.get(caller) or self._new_caller(caller)
         tokens.local = max(tokens.local - cost, -self._bucket.size)
 

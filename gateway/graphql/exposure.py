@@ -1,5 +1,5 @@
-"""Limits introspection and SDL to the callers who may read the schema, and removes "Did you mean"
-from the errors of others."""
+"""Limits introspection and SDL to the callers who may read the schema and, unless suggestions are
+on, removes "Did you mean" from error messages."""
 
 import re
 from collections.abc import Iterable, Set

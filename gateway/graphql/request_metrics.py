@@ -83,6 +83,8 @@ class RequestMetrics(Collector):
             self._slow_operations.add(operation, request, code, seconds, cost)
 
     def collect(self) -> Iterator[Metric]:
+        """Yield the metrics of one scrape. First gives the series of rare operation names to more
+        frequent ones."""
         requests = CounterMetricFamily(
             "kith_requests",
             "GraphQL operations, by name and by the code of their first error.",

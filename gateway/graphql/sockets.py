@@ -320,8 +320,8 @@ class _Session:
 
     def _credentials(self) -> Headers:
         """The credentials in `connection_init`. Those that it omits, and the headers that name the
-        client's address, come from the handshake. So does its space in any case: a proxy may have
-        set it, and the two must agree."""
+        client's address, come from the handshake. The space of the handshake is always added,
+        because a proxy may have set it: it must be the one in `connection_init`."""
         given, self.connection_params = self.connection_params, {}
         if not all(isinstance(value, str) for value in given.values()):
             raise ConnectionRejectionError

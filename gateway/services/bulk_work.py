@@ -1,4 +1,4 @@
-"""How the workers apply a slice of a bulk operation: by the use cases of the API."""
+"""Applies slices of bulk operations in workers: implements `workers.job_settings.AppliesSlices`."""
 
 import asyncio
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BulkWork:
-    """Applies slices with the limits of a space: an `AppliesSlices` of the workers."""
+    """Applies slices with the limits of a space."""
 
     policy: Policy
 
@@ -29,7 +29,8 @@ class BulkWork:
 
 
 def _import_slice_lines() -> "type[SliceLines]":
-    """Import the types of the API, which takes long: the first slice needs them, not the start."""
+    """Import the types of the API for the first slice. At the start of the worker, the import would
+    delay it."""
     from schema.mutations.bulk_lines import SliceLines
 
     return SliceLines

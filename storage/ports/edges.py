@@ -31,7 +31,7 @@ class EdgeChange:
 
 
 class Edges(Protocol):
-    """The authoritative store of edges. All changes go through it."""
+    """The authoritative store of edges. All changes except those of a load go through it."""
 
     async def change(self, pair: Pair, rule: Rule) -> Decision:
         """Decide with the rule, then write the whole decision durably, in one transaction. If an

@@ -156,8 +156,8 @@ async def _record(postgres: Postgres | Connection, ranks: Mapping[Pair, float]) 
 
 
 async def _record_by_shard(connection: Connection, ranks: Mapping[Pair, float]) -> Set[Pair]:
-    """Record the pairs shard by shard. All calls use the same order of shards, so that two calls
-    cannot deadlock."""
+    """Record the pairs shard by shard. All calls use the same order of shards, and of the rows in
+    each, so that two calls cannot deadlock."""
     if not ranks:
         return frozenset()
     recorded: set[Pair] = set()

@@ -65,11 +65,13 @@ async def check_tables(settings: StorageSettings, space: str) -> None:
 
 async def drop_tables(settings: StorageSettings, space: str) -> None:
     """Remove the tables and functions of `space`, and its schema unless that is PostgreSQL's own
-    default, in one transaction. Does nothing if they are gone.
+    default, in one transaction. Does nothing if those of another space than the default one are
+    gone.
 
     Raises:
-        ForeignTables: the schema holds other tables, too.
-        Unavailable: PostgreSQL cannot be reached, or others held their locks for too long.
+        ForeignTables: the schema of another space than the default one holds other tables, too.
+        Unavailable: PostgreSQL cannot be reached, others held their locks for too long, or the
+            tables of the default space are gone.
     """
     async with session(settings, "drop") as connection:
         await retry(_drop, connection, space)

@@ -20,7 +20,7 @@ class RedisDocuments:
 
     Any client may persist any valid document, so the number of keys is bounded: 32,768, named by
     the first 15 bits of a document's SHA-256. A document replaces an earlier one with the same key.
-    All documents take 1 GB at most, but those of one application only some MB.
+    All documents of a space take 1 GB at most, but those of one application only some MB.
     """
 
     def __init__(self, redis: Redis, keys: Keys) -> None:

@@ -16,7 +16,7 @@ from graph.lane import LANES, Lane, lane_of
 from graph.lists import ListKind
 from graph.outcome import Outcome
 from graph.page import Window
-from graph.relation import followed
+from graph.relation import followed_by
 from graph.rules import follow, remove_follower, unfollow
 from storage import catch_up
 from storage import drain as draining
@@ -190,7 +190,7 @@ async def seen_by_others(stores: Stores, user: UserId, other: UserId) -> tuple[o
     pages = await stores.reads.reader.read(None, PagesOf(ListKind.FOLLOWERS, [user], Window(9)))
     counts = await Totals(stores.reads.reader).get_many([user], None)
     ((relation,),) = await stores.reads.reader.read(None, RelationsOf([Check(user, [other])]))
-    return ids_of(pages[user].entries), counts[user].followers, followed(relation.kinds)
+    return ids_of(pages[user].entries), counts[user].followers, followed_by(relation.kinds)
 
 
 async def test_changes_that_a_killed_worker_applied_are_published_by_the_next(

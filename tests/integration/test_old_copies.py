@@ -84,7 +84,7 @@ async def test_a_resumed_subscription_reports_lost_events(
     assert (await feeds.after(user, first.cursor, 10)).lost
 
 
-async def test_a_reader_of_the_change_feed_is_told_that_changes_are_lost(
+async def test_readers_of_the_change_feed_get_an_error_if_changes_are_lost(
     gateway: Gateway, stores: Stores, valkey: Valkey
 ) -> None:
     """The change that the reader has seen is in the copy, and a later one is not."""
@@ -104,7 +104,7 @@ async def test_a_reader_of_the_change_feed_is_told_that_changes_are_lost(
     assert not (await feed.after(await feed.end(), 10)).changes
 
 
-async def test_a_reader_of_the_change_feed_is_told_that_the_database_may_lack_changes(
+async def test_readers_of_the_change_feed_get_an_error_if_the_database_may_lack_changes(
     gateway: Gateway, stores: Stores
 ) -> None:
     feed, failover = stores.changes.change_feed, stores.jobs.failover

@@ -45,7 +45,7 @@ def test_a_follow_that_only_the_list_of_its_source_shows_keeps_its_kind(kind: Ki
     assert agreed(loaded, of_source, of_target) == relation(Kind.NONE)
 
 
-def test_the_lists_that_count_last_decide_on_a_whisper() -> None:
+def test_the_last_list_in_order_decides_on_a_whisper() -> None:
     """The followers of the target have it as the follow that it was before."""
     of_target = lists_of(TWO, followers=listed(ONE, shows_whispers=False))
     of_source = lists_of(ONE, following=listed(TWO, shows_whispers=True))

@@ -14,7 +14,7 @@ from graph.relation import (
     RelationColumn,
     RelationState,
     column_of,
-    followed,
+    followed_by,
     follows,
     kinds_of,
 )
@@ -70,7 +70,7 @@ def test_whispers_are_follows_but_do_not_make_friends(
 ) -> None:
     relation = kinds_of(kind, reverse_kind, flags)
     assert follows(relation) == (kind in (Kind.FOLLOW, Kind.WHISPER))
-    assert followed(relation) == (reverse_kind in (Kind.FOLLOW, Kind.WHISPER))
+    assert followed_by(relation) == (reverse_kind in (Kind.FOLLOW, Kind.WHISPER))
     is_friends = (kind, reverse_kind) == (Kind.FOLLOW, Kind.FOLLOW)
     assert relations.is_friends(relation) == is_friends
     assert (relations.state(relation) is RelationState.FRIENDS) == is_friends
@@ -80,7 +80,7 @@ def test_the_relation_of_a_user_to_themselves_has_no_follow() -> None:
     assert relations.state(SELF.kinds) is RelationState.SELF
     assert SELF.reversed == SELF
     assert not follows(SELF.kinds)
-    assert not followed(SELF.kinds)
+    assert not followed_by(SELF.kinds)
 
 
 def test_strangers_have_no_edges() -> None:

@@ -26,8 +26,8 @@ async def by_shard(
 ) -> Sequence[Sequence[T]]:
     """The items in groups whose users are in one shard, in the order of the shards.
 
-    Within a group, items keep their order. A transaction that locks rows in this order, group by
-    group, cannot deadlock with another that does.
+    Transactions that lock these groups in this order cannot deadlock between groups. Within a
+    group, items keep the caller's order: the statement must lock the rows in an order of its own.
     """
     items = list(items)
     rows = await postgres.fetch(_SQL.shards_of_on_citus, list({user_of(item) for item in items}))
