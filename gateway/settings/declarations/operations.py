@@ -84,16 +84,20 @@ class CostVariables(Group):
 
     @model_validator(mode="after")
     def _check_budgets(self) -> "CostVariables":
-        budgets = {
-            "KITH_BUDGET": (self.budget, self.limit),
-            "KITH_ANONYMOUS_BUDGET": (self.anonymous_budget, self.limit),
-            "KITH_SERVICE_BUDGET": (self.service_budget, self.service_limit),
-        }
-        for name, (budget, limit) in budgets.items():
+        users, services = (
+            ("KITH_COST_LIMIT", self.limit),
+            ("KITH_SERVICE_COST_LIMIT", self.service_limit),
+        )
+        budgets = [
+            ("KITH_BUDGET", self.budget, *users),
+            ("KITH_ANONYMOUS_BUDGET", self.anonymous_budget, *users),
+            ("KITH_SERVICE_BUDGET", self.service_budget, *services),
+        ]
+        for name, budget, limit_name, limit in budgets:
             if 0 < budget < limit:
                 raise ValueError(
-                    f"{name} is {budget}, but one operation may cost {limit}: a budget must be at"
-                    " least as high, or 0"
+                    f"{name} is {budget}, but one operation may cost {limit} ({limit_name}): a"
+                    " budget must be at least as high, or 0"
                 )
         return self
 
