@@ -76,7 +76,9 @@ async def tls_proxy(
         writers = [writer]
         try:
             if as_postgres:
-                await _answer_request(reader, writer, context)
+                await _answer_request(reader, writer)
+            # Not by the server: it would not close a connection whose handshake has not ended.
+            await writer.start_tls(context)
             far_reader, far_writer = await reach()
             writers.append(far_writer)
             async with asyncio.TaskGroup() as both:
@@ -93,23 +95,21 @@ async def tls_proxy(
     if client_authority is not None:
         context.load_verify_locations(client_authority)
         context.verify_mode = ssl.CERT_REQUIRED
-    listener = await asyncio.start_server(carry, HOST, port, ssl=None if as_postgres else context)
+    listener = await asyncio.start_server(carry, HOST, port)
     try:
         yield
     finally:
         listener.close()
+        await asyncio.sleep(0.01)  # what was just accepted has a carrier then
         for carrier in carriers:
             carrier.cancel()
         await asyncio.gather(*carriers, return_exceptions=True)
 
 
-async def _answer_request(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, context: ssl.SSLContext
-) -> None:
+async def _answer_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     if await reader.readexactly(len(POSTGRES_REQUEST)) != POSTGRES_REQUEST:
         raise ConnectionResetError
     writer.write(b"S")
-    await writer.start_tls(context)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
