@@ -234,10 +234,10 @@ async def _filtered(
         *(_read_stored(scope, stored, users, wide) for stored, users in again.items())
     )
     read = {owner: page for pages in (pages, *found) for owner, page in pages.items()}
-    shared_reads = _SharedReads()
+    further_reads = _FurtherReads()
     kept = await asyncio.gather(
         *(
-            _read_until_full(scope, owner, entry_filter, read[owner], wide, window, shared_reads)
+            _read_until_full(scope, owner, entry_filter, read[owner], wide, window, further_reads)
             for owner, entry_filter in hiding.items()
         )
     )
@@ -251,7 +251,7 @@ async def _read_until_full(
     page: Page,
     wide: Window,
     window: Window,
-    shared_reads: "_SharedReads",
+    further_reads: "_FurtherReads",
 ) -> Page:
     """The window of one list without the entries that the filter leaves out. Reads further pages
     until the window is full, or until no reads are left."""
@@ -262,7 +262,7 @@ async def _read_until_full(
         kept += await _visible_entries(scope, entry_filter, page.entries)
         if len(kept) > window.size or not page.more:
             break
-        if reads >= READS_PER_LIST and not shared_reads.take(is_empty=not kept):
+        if reads >= READS_PER_LIST and not further_reads.take(is_empty=not kept):
             break
         extra = min(CHUNK, 2 * (wide.size - window.size))
         wide = _window_after(wide._replace(size=window.size + extra), page)
@@ -271,7 +271,7 @@ async def _read_until_full(
     return Page(found.entries, found.more or page.more)
 
 
-class _SharedReads:
+class _FurtherReads:
     """The further reads of lists that are read together."""
 
     def __init__(self) -> None:

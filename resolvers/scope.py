@@ -1,6 +1,6 @@
 """The scope of one request: its viewer, its limits, and what it has read."""
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence, Set
+from collections.abc import Awaitable, Callable, Sequence, Set
 from functools import partial
 from typing import NamedTuple
 
@@ -72,9 +72,9 @@ class Scope:
     0: as of the last notification of this process. None: they may be some moments old."""
     client: str | None = None
     """The client that got the caller's token, if the token names it. For the audit log."""
-    caller: Hashable = None
-    """Whose subscriptions share their turns to read: the viewer, the service, or the address of a
-    client without a token."""
+    caller: int | str = ""
+    """The caller whose budget is charged, and whose subscriptions share their turns to read: the
+    viewer's id, or the name of a service or an address."""
     rejected_actions: frozenset[str] = frozenset()
     """Actions for services that were rejected with FORBIDDEN and are in the audit log. For
     `resolvers.audit`."""

@@ -14,8 +14,6 @@ class Context(NamedTuple):
     scope: Scope
     tokens: Sequence[str] = ()
     """The consistency tokens in the request's header."""
-    caller: int | str = ""
-    """The caller whose budget is charged: the viewer's id, or the name of another caller."""
 
 
 Info = strawberry.Info[Context, None]

@@ -161,10 +161,9 @@ class Subscriptions:
     def open(
         self, *users: UserId, viewer: UserId | None = None, sees_everything: bool = False
     ) -> Iterator[Subscription]:
-        """A subscription of `viewer`, inside the `with` statement: to changes
-        of the viewer's relations and settings, by either user, and to what others may see of
-        `users`; with `sees_everything`, to all changes of `users`. It is anonymous if it has
-        neither.
+        """A subscription of `viewer`, inside the `with` statement: to changes of the viewer's
+        relations and settings, by either user, and to what others may see of `users`; with
+        `sees_everything`, to all changes of `users`. It is anonymous if it has neither.
 
         Raises:
             Overloaded: there are `limit` subscriptions already, or too many of this viewer, or too

@@ -56,7 +56,7 @@ class CostLimits:
             limit = self._settings.limit
         if cost > limit:
             raise RequestRejected("COST_LIMIT_EXCEEDED", [_too_costly(cost, limit)])
-        waiting = None if budgets is None else budgets.charge(context.caller, cost)
+        waiting = None if budgets is None else budgets.charge(scope.caller, cost)
         return None if waiting is None else _await_charge(waiting, OPERATION, cost, context)
 
     def require_below_limit(self, cost: int, context: Context) -> None:
@@ -69,13 +69,13 @@ class CostLimits:
     def charge_document(self, cost: int, context: Context) -> Awaitable[None] | None:
         """Charge the preparation of a document, as `charge`, but without a limit."""
         budgets = self._budgets_of(context)
-        waiting = None if budgets is None else budgets.charge(context.caller, cost)
+        waiting = None if budgets is None else budgets.charge(context.scope.caller, cost)
         return None if waiting is None else _await_charge(waiting, DOCUMENT, cost, context)
 
     def debit(self, cost: int, context: Context) -> None:
         """Charge work that is never rejected for its cost: events, field errors, rejections."""
         if (budgets := self._budgets_of(context)) is not None:
-            budgets.debit(context.caller, cost)
+            budgets.debit(context.scope.caller, cost)
 
     @property
     def debits(self) -> "Debits":
@@ -87,7 +87,9 @@ class CostLimits:
     def rate_limit(self, cost: int, context: Context) -> RateLimit:
         """The cost of an operation, and what is left of the caller's budget."""
         budgets = self._budgets_of(context)
-        return RateLimit(cost) if budgets is None else budgets.rate_limit(context.caller, cost)
+        return (
+            RateLimit(cost) if budgets is None else budgets.rate_limit(context.scope.caller, cost)
+        )
 
     def _budgets_of(self, context: Context) -> Budgets | None:
         if context.scope.is_service:

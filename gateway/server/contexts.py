@@ -33,7 +33,7 @@ _SIGNED_IN = None
 _ANONYMOUS = "anonymous"
 
 # A named tuple's own constructor is a Python function, which takes twice as long.
-_new_context: Callable[[tuple[RequestScope, Sequence[str], int | str]], Context] = partial(
+_new_context: Callable[[tuple[RequestScope, Sequence[str]]], Context] = partial(
     tuple.__new__, Context
 )
 
@@ -81,7 +81,7 @@ def contexts_of(
             caller, debit = viewer, debits.viewers
             take_turns_for((_SIGNED_IN, (space, caller)))
         scope.caller, scope.debit = caller, partial(debit, caller)
-        return _new_context((scope, tokens, caller))
+        return _new_context((scope, tokens))
 
     return context_of
 
@@ -99,4 +99,4 @@ def turns_of_senders(authentication: Authentication, context_of: ContextOf) -> T
 
 def caller_of(context: Context) -> Hashable:
     """The caller whose share of an overloaded server a request uses: differs between spaces."""
-    return id(context.scope.stores), context.caller
+    return id(context.scope.stores), context.scope.caller

@@ -63,9 +63,6 @@ class Stream:
     headers: RawHeaders = field(default=())
 
 
-_WEIGHT_0 = re.compile(rb"q\s*=\s*0(\.0*)?")
-
-
 class StreamSlots:
     """How many streams of one kind may be open at once: in all, and for one caller.
 
@@ -221,6 +218,9 @@ async def _send(connection: Connection, chunks: AsyncIterator[bytes]) -> bool:
     except KithError:
         return False
     return True
+
+
+_WEIGHT_0 = re.compile(rb"q\s*=\s*0(\.0*)?")
 
 
 def _is_zstd_accepted(headers: Headers) -> bool:

@@ -118,7 +118,7 @@ class MultiplexedWire:
         try:
             async with asyncio.timeout(self._timeout_s), self._connecting:
                 if self._connection is None or self._connection.lost:
-                    self._connection = await self._connect()
+                    self._connection = await self._connect_to_current()
                 return self._connection
         except ssl.SSLCertVerificationError as error:
             text = f"the certificate of {self._location} was rejected: {error.verify_message}"
@@ -130,7 +130,7 @@ class MultiplexedWire:
         except (OSError, RedisError) as error:
             raise WireError(f"{self._location} cannot be reached: {error}") from error
 
-    async def _connect(self) -> "_Connection":
+    async def _connect_to_current(self) -> "_Connection":
         """A connection to the server that has the address when it answers: a primary that hung
         meanwhile may have been replaced."""
         greeting = self._listener.greeting if self._listener else ()

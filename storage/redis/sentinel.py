@@ -123,7 +123,7 @@ class _Sentinels(Sentinel):
             await asyncio.gather(*(sentinel.aclose() for sentinel in self.sentinels))
         if not known:
             text = f"no sentinel knows a primary of {service_name!r}"
-            raise MasterNotFoundError(": ".join([text, ", ".join(errors)] if errors else [text]))
+            raise MasterNotFoundError("; ".join([text, *errors]))
         _, host, port = max(known)
         return host, port
 

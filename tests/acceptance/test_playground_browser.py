@@ -13,7 +13,7 @@ from gateway.settings.config import Config
 from resolvers.policy import Policy
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.support.chromium import browser_page, chromium_path
+from tests.support.chromium import Page, browser_page, chromium_path
 from tests.support.gateway import DEVELOPMENT
 from tests.support.graphs import drain_all, follows
 from tests.support.live_gateway import has_feed, live_gateway
@@ -355,6 +355,14 @@ SEND_TWICE = """
 """Sends two requests, of which the first is answered last."""
 
 
+def change_plain_query(page: Page, url: str) -> None:
+    """Open the plain form, and replace its query by VIEWER_ID."""
+    page.open(url)
+    page.wait_for("!!document.querySelector('#query')?.value")
+    page.evaluate("document.querySelector('#query').select()")
+    page.type(VIEWER_ID)
+
+
 async def test_the_plain_form_shows_the_response_to_its_last_request(
     sampled: StorageSettings,
     playground: PlaygroundPage,
@@ -365,10 +373,7 @@ async def test_the_plain_form_shows_the_response_to_its_last_request(
 
     def visit(url: str) -> str:
         page = playground.page
-        page.open(url)
-        page.wait_for("!!document.querySelector('#query')?.value")
-        page.evaluate("document.querySelector('#query').select()")
-        page.type(VIEWER_ID)
+        change_plain_query(page, url)
         page.evaluate(SEND_TWICE)
         page.wait_for("document.title === 'both'")
         return str(page.evaluate("document.querySelector('#answer').innerText"))
@@ -388,10 +393,7 @@ async def test_the_plain_form_keeps_a_changed_query_when_the_bundle_is_built(
 
     def visit(url: str) -> None:
         page = playground.page
-        page.open(url)
-        page.wait_for("!!document.querySelector('#query')?.value")
-        page.evaluate("document.querySelector('#query').select()")
-        page.type(VIEWER_ID)
+        change_plain_query(page, url)
         bundle.mkdir()
         (bundle / "playground.js").touch()
         page.wait_for("document.querySelector('#open').hidden === false")
